@@ -14,7 +14,7 @@ import {
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/state'
 import { type Decisions, recordsWithoutEntry } from '#actors/record-actor'
-import { sessionAddress } from '#actors/session/session'
+import { sessionAddress } from '#actors/session/state'
 import { Problem } from '#model/problem'
 import { answer, type RecordChange, refuse, type Tell, tell } from '#runtime/actor'
 

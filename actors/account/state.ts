@@ -1,4 +1,4 @@
-import type { BegunSession } from '#actors/session/session'
+import type { BegunSession } from '#actors/session/state'
 import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
 import type { ActorAddress, CommandOf, NoFields } from '#runtime/actor'

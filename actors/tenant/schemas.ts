@@ -27,7 +27,7 @@ export const schemasMax = 10_000
 export const schemaCharactersMax = 64 * 1024 * 1024
 
 export const schemaDecisions = {
-  put_schema: putSchema,
+  put_schema: decidePutSchema,
 
   delete_schema(state, { service }, turn) {
     if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
@@ -55,7 +55,7 @@ export const schemaDecisions = {
     if (!names || names.published === names.ids.size) return answer(undefined)
     const published = { name: `${jsonPublishedPrefix}${service}`, value: names.ids.size }
     const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
-    const put = schema && putSchema(state, { service, schema }, turn)
+    const put = schema && decidePutSchema(state, { service, schema }, turn)
     // If the new names do not fit into the schema or into the tenant's limit for schemas, the schema stays as it is: the
     // properties are then read by id.
     if (put?.type !== 'record') return recordsWithoutEntry([published])
@@ -64,7 +64,11 @@ export const schemaDecisions = {
 } satisfies Partial<Decisions<TenantState, TenantCommands>>
 
 /** Contract 3.9. An unchanged schema causes no event. */
-function putSchema(state: TenantState, { service, schema }: TenantCommands['put_schema'], turn: Turn): Decision<Entry> {
+function decidePutSchema(
+  state: TenantState,
+  { service, schema }: TenantCommands['put_schema'],
+  turn: Turn,
+): Decision<Entry> {
   const before = state.schemas.get(service)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before, schema)) return record([])

@@ -125,6 +125,7 @@ export class Accesses {
     this.#tenants.get(tenant)?.publishGroup(id, group)
   }
 
+  /** Undefined if the tenant has no such role. */
   grantsOf(tenant: string, role: string): readonly Grant[] | undefined {
     return this.#tenants.get(tenant)?.grantsOf(role)
   }

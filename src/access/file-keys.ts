@@ -14,6 +14,7 @@ export interface FileKeys {
   readonly fingerprint: Uint8Array
 }
 
+/** The length of the file's key and of each derived key. */
 const fileKeyBytes = 32
 
 /**

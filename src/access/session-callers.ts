@@ -2,14 +2,8 @@ import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#
 import type { Authors } from '#access/authors'
 import { isHashOf, readApiKey } from '#access/secret-text'
 import type { VerifiedToken } from '#access/tokens'
-import {
-  isOver,
-  isReplaced,
-  type SessionState,
-  type StoredSession,
-  sessionAddress,
-  usedEveryMs,
-} from '#actors/session/session'
+import { usedEveryMs } from '#actors/session/session'
+import { isOver, isReplaced, type SessionState, type StoredSession, sessionAddress } from '#actors/session/state'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { TokenFault } from '#http/authentication'
 import type { Caller, SessionKey } from '#model/caller'

@@ -49,7 +49,7 @@ import {
 } from '#actors/account/state'
 import { emailUseMax, isReachable, rowById, rowByName, rowsByLogin } from '#actors/directory/queries'
 import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
-import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/session'
+import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import type { TokenPair } from '#api/sign-in'

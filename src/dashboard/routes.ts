@@ -22,14 +22,14 @@ export const routes: readonly Route[] = [
   { path: '/devices/:id', needs: 'service', load: () => import('#dashboard/pages/device/page') },
   { path: '/alarms', name: 'Alarms', needs: 'alarms', load: () => import('#dashboard/pages/alarms/page') },
   { path: '/alarms/:id', needs: 'alarms', load: () => import('#dashboard/pages/alarms/alarm-page') },
-  { path: '/functions', name: 'Functions', needs: 'functions', load: listOf('FunctionsPage') },
-  { path: '/functions/templates', needs: 'functions', load: listOf('TemplatesPage') },
+  { path: '/functions', name: 'Functions', needs: 'functions', load: loadList('FunctionsPage') },
+  { path: '/functions/templates', needs: 'functions', load: loadList('TemplatesPage') },
   {
     path: '/functions/templates/:id',
     needs: 'functions',
     load: () => import('#dashboard/pages/functions/template-page'),
   },
-  { path: '/functions/groups', needs: 'functions', load: listOf('GroupsPage') },
+  { path: '/functions/groups', needs: 'functions', load: loadList('GroupsPage') },
   { path: '/functions/groups/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/group-page') },
   { path: '/functions/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/function-page') },
   {
@@ -56,6 +56,6 @@ export const routes: readonly Route[] = [
   { path: '/account', load: () => import('#dashboard/pages/account/page') },
 ]
 
-function listOf(name: 'FunctionsPage' | 'TemplatesPage' | 'GroupsPage'): Route['load'] {
+function loadList(name: 'FunctionsPage' | 'TemplatesPage' | 'GroupsPage'): Route['load'] {
   return async () => ({ default: (await import('#dashboard/pages/functions/lists'))[name] })
 }

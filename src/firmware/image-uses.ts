@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
 import type { System } from '#runtime/system'
-import { type JobParts, storedEntries } from '#workers/pace'
+import { type JobParts, storedEntries } from '#workers/stored-entries'
 
 /** `failed`: a failed read is retried; an image whose removal failed is removed at the next start. */
 export interface ImageUsesParts extends JobParts {
@@ -218,8 +218,7 @@ export class ImageUses {
   }
 
   #drop(sha256: string, name: string): void {
-    removeFrom(this.#names, sha256, name)
-    if (!this.#names.has(sha256)) this.#lost.delete(sha256)
+    if (removeFrom(this.#names, sha256, name)) this.#lost.delete(sha256)
     this.#removeUnnamed(sha256)
   }
 

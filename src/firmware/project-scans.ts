@@ -18,7 +18,8 @@ import { reachesDevice, type Scope } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, runWithRetries, storedEntries } from '#workers/stored-entries'
 
 export interface ProjectScansParts extends JobParts {
   readonly updater: Pick<Updater, 'consider'>
@@ -88,7 +89,7 @@ export class ProjectScans {
 
   /** Call it after the store was read: continues unfinished scans. */
   open(): Promise<void> {
-    return runUntilRead(
+    return runWithRetries(
       this.#parts,
       () => this.#isStopped,
       () => this.#resume(),

@@ -6,7 +6,7 @@ import { isMember, type MembersOf } from '#model/group'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant'
-import { type JobParts, runUntilRead, storedEntries } from '#workers/pace'
+import { type JobParts, runWithRetries, storedEntries } from '#workers/stored-entries'
 
 interface Opening {
   readonly tenant: string
@@ -44,7 +44,7 @@ export class RolloutWindows {
 
   /** Call it when the store has been read. */
   open(): Promise<void> {
-    return runUntilRead(
+    return runWithRetries(
       this.#parts,
       () => this.#isStopped,
       () => this.#read(),

@@ -2,15 +2,10 @@ import { Cron } from 'croner'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { projectAddress } from '#actors/project/state'
-import {
-  type StoredSchedule,
-  scheduleRecord,
-  type UpdateScheduleCommand,
-  updateScheduleAddress,
-} from '#actors/update-schedule/schedule'
+import { type StoredSchedule, scheduleRecord, updateScheduleAddress } from '#actors/update-schedule/schedule'
 import { Problem } from '#model/problem'
 import type { RolloutBody } from '#model/rollout'
-import type { JobParts } from '#workers/pace'
+import type { JobParts } from '#workers/stored-entries'
 
 export interface UpdateScheduleParts extends JobParts {
   /** A cron pattern of five or six fields, UTC; undefined: no schedule. */
@@ -68,7 +63,7 @@ export class UpdateSchedule {
     const now = system.world.now()
     const next = pattern === undefined ? undefined : nextTime(pattern, now)
     if (pattern === undefined || next === undefined) {
-      if (stored) await system.ask(updateScheduleAddress, { type: 'clear' } satisfies UpdateScheduleCommand)
+      if (stored) await system.ask(updateScheduleAddress, { type: 'clear' })
       return undefined
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined

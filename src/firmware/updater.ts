@@ -30,7 +30,8 @@ import { Problem } from '#model/problem'
 import { hasFallenBack, hasReachedVersion } from '#model/release'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/storage'
-import { Pace, storedEntries, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
+import { storedEntries } from '#workers/stored-entries'
 
 export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing

@@ -1,13 +1,14 @@
 import type { LinkCaller } from '#access/link-credentials'
 import { hashOf, newSecret } from '#access/secret-text'
-import type { DeviceCommand, Hello, Report, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, DeviceCommands, Hello, Report, WriteOrder } from '#actors/device/commands'
 import { deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
-import { QueuedResponder, type Responder } from '#runtime/actor'
+import type { CommandOf, Responder } from '#runtime/actor'
+import { QueuedResponder } from '#runtime/answer'
 import type { System } from '#runtime/system'
 
 /**
@@ -82,7 +83,7 @@ export class DevicePort {
   }
 
   /** Checks a write, and returns its order. Nothing is stored. @throws Problem */
-  async orderOf(tenant: string, device: string, write: DeviceCommand): Promise<WriteOrder> {
+  async orderOf(tenant: string, device: string, write: CommandOf<DeviceCommands, 'write'>): Promise<WriteOrder> {
     return (await this.ask(tenant, device, write)) as WriteOrder
   }
 

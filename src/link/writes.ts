@@ -1,4 +1,4 @@
-import type { DeviceCommand, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, DeviceCommands, WriteOrder } from '#actors/device/commands'
 import type { DesiredOrder } from '#actors/device/desired'
 import type { DeviceState } from '#actors/device/state'
 import type { ServerFrame } from '#link/codec'
@@ -11,6 +11,7 @@ import type { DesiredItem } from '#model/desired'
 import type { ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
+import type { CommandOf } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
 /** No WRITE is sent on a link with more unsent bytes: half of the limit that closes the link. */
@@ -231,7 +232,12 @@ export class DesiredWrites {
   }
 
   /** Stores desired values, and sends them if the device is connected. @throws Problem */
-  async set(tenant: string, device: string, command: DeviceCommand, bytes: number): Promise<readonly DesiredItem[]> {
+  async set(
+    tenant: string,
+    device: string,
+    command: CommandOf<DeviceCommands, 'set_desired'>,
+    bytes: number,
+  ): Promise<readonly DesiredItem[]> {
     const { port, deviceLinks } = this.#options
     const items = (await port.ask(tenant, device, command, bytes)) as readonly DesiredItem[]
     const linked = deviceLinks.get(tenant, device)

@@ -106,6 +106,7 @@ export interface StoredAction {
   readonly desired?: true
   readonly createdBy: string
   readonly createdAt: number
+  /** The number of devices. */
   readonly total: number
   readonly isDone: boolean
 }

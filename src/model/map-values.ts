@@ -15,10 +15,10 @@ export function addTo<K, Item>(index: Map<K, Set<Item>>, key: K, item: Item): vo
   getOrInsert(index, key, () => new Set()).add(item)
 }
 
-/** Undoes `addTo`. No set of the index is empty. */
-export function removeFrom<K, Item>(index: Map<K, Set<Item>>, key: K, item: Item): void {
+/** Undoes `addTo`. No set of the index is empty. Returns whether this was the last item of the key. */
+export function removeFrom<K, Item>(index: Map<K, Set<Item>>, key: K, item: Item): boolean {
   const items = index.get(key)
-  if (items?.delete(item) && items.size === 0) index.delete(key)
+  return items?.delete(item) === true && items.size === 0 && index.delete(key)
 }
 
 /** Changes a count. A count of zero is removed, and never falls below zero. */

@@ -31,6 +31,7 @@ export const LocalePatch = z.strictObject({ locale: Locale })
 /** A stored subscription. Times are Unix ms. */
 export interface StoredSubscription {
   readonly id: string
+  /** Id of the function. */
   readonly function: string
   readonly type: 'email'
   readonly locale: string

@@ -14,7 +14,8 @@ import { TopicPasses } from '#notifications/topic-passes'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Listing } from '#runtime/storage'
-import { Pace, runUntilRead, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
+import { runWithRetries } from '#workers/stored-entries'
 
 export interface DeliveriesParts extends Omit<ComposerParts, 'recipientOf' | 'pace'> {
   readonly listing: Listing
@@ -98,7 +99,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const { system, log } = this.#parts
     const failed = (error: unknown) => log.warn({ err: error }, 'could not resume mail delivery; retrying')
     const isStopped = () => this.#isStopped
-    await runUntilRead({ system, failed }, isStopped, async () => {
+    await runWithRetries({ system, failed }, isStopped, async () => {
       await this.#counts.open()
       await this.#passes.open()
       await this.#ends.open()

@@ -19,7 +19,9 @@ export interface RunContext {
   readonly functionName: string
   /** The metadata of the device. Empty if the reader may not read metadata. */
   readonly meta: JsonObject
+  /** Of the service that the cause names. */
   readonly schema?: ServiceSchema
+  /** The alarm that the cause names. */
   readonly alarm?: { readonly name: string; readonly severity: Severity }
   /** The alarm's acknowledgement on the device. `name`: of the user or key; `by` if the reader may not read names. */
   readonly acknowledged?: Acknowledgement & { readonly name: string }

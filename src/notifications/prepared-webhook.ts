@@ -16,6 +16,7 @@ export interface PreparationParts {
   readonly functions: Pick<FunctionViews, 'storedOf' | 'membersOf'>
   /** The current permissions. `author`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, author: string) => Scope
+  /** Undefined if the secret cannot be read. */
   readonly secretOf: (tenant: string, fn: string, node: string, stored: StoredFunction) => string | undefined
 }
 

@@ -9,6 +9,7 @@ import { mayReadAll, maySubscribe } from '#model/subscription'
 /** A subscriber, a function and a request of the function, as they are at this moment. */
 export interface MailAccess {
   readonly recipient: StoredRecipient
+  /** Undefined if the function was deleted. */
   readonly function: StoredFunction | undefined
   readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
   readonly membersOf: MembersOf

@@ -5,7 +5,8 @@ import { endingIndex } from '#actors/tenant/state'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, Pace, storedEntries, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, storedEntries } from '#workers/stored-entries'
 
 interface Ended {
   readonly tenant: string

@@ -12,7 +12,8 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
 import { pagesIn } from '#runtime/storage'
-import { type JobParts, type Pace, storedEntries, WorkStopped } from '#workers/pace'
+import { type Pace, WorkStopped } from '#workers/pace'
+import { type JobParts, storedEntries } from '#workers/stored-entries'
 
 export interface TopicPassesParts extends JobParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>

@@ -21,8 +21,9 @@ import type { WebhookSender } from '#notifications/webhook-sender'
 import { type Due, DueQueue, unplaced } from '#runtime/due-queue'
 import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
-import { Pace, runUntilRead } from '#workers/pace'
+import { Pace } from '#workers/pace'
 import { LoadLimit } from '#workers/rate-limit'
+import { runWithRetries } from '#workers/stored-entries'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
@@ -103,7 +104,7 @@ export class Webhooks implements WebhookNotices {
     const { system, log } = this.#parts
     const failed = (error: unknown) => log.warn({ err: error }, 'could not resume sending webhooks; retrying')
     const isStopped = () => this.#isStopped
-    void runUntilRead({ system, failed }, isStopped, () => this.#resume())
+    void runWithRetries({ system, failed }, isStopped, () => this.#resume())
   }
 
   /** The store was read again after a failed write. */

@@ -1,5 +1,4 @@
 import type { StoredAlarm } from '#model/alarm'
-
 import { readableValue, storedValue } from '#model/delivery'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'

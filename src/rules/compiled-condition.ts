@@ -51,7 +51,7 @@ export class CompiledCondition {
   /** The number of slots, from the first on, that must have a value: their names are read without a default. */
   readonly neededCount: number
   readonly #condition: Condition
-  readonly #constants: unknown[] = []
+  #constants: readonly unknown[] = nothing
   readonly #nodes: number
   #form: Form | undefined
 
@@ -74,9 +74,13 @@ export class CompiledCondition {
 
   /** Compiles the condition now, so that the first evaluation does not. */
   compile(): Form {
+    if (this.#form) return this.#form
     const slots = new Map(this.names.map((name, slot) => [name, slot]))
-    this.#form ??= formOf(rewrite(this.#condition, slots, this.#constants), this.#nodes)
-    return this.#form
+    const constants: unknown[] = []
+    const form = formOf(rewrite(this.#condition, slots, constants), this.#nodes)
+    this.#constants = constants
+    this.#form = form
+    return form
   }
 
   /**

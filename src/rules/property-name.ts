@@ -11,6 +11,7 @@ import type { Shape } from '#model/shape'
  */
 export interface PropertyReference {
   readonly propId: number
+  /** Undefined: any type. */
   readonly type: PropertyType | undefined
 }
 

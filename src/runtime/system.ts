@@ -2,19 +2,18 @@ import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import {
   type ActorAddress,
-  Answer,
   type CommandOf,
   type Decision,
   effectsOf,
   indexesOf,
   type Question,
-  QueuedResponder,
   type Recorded,
   type Responder,
   refuse,
   type Tell,
   type Turn,
 } from '#runtime/actor'
+import { Answer, QueuedResponder } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { Reminders, reminderFormat } from '#runtime/due-queue'
 import { Gate, type GateOptions } from '#runtime/gate'

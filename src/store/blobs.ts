@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
+import { failureFrom } from '#store/failure'
 import { isMissing, statOf, syncFolder } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
-import { failureFrom } from '#store/level'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024
@@ -178,11 +178,12 @@ export class FileBlobs implements BlobStore {
    */
   async #cleanUp(name: string, part: BlobPart, opened: OpenPart, error: unknown): Promise<void> {
     const parts = this.#parts
-    if (isUnresumable(part) || (error instanceof DiskProblem && error.isFull)) await parts.remove(name)
-    else if (error instanceof DiskProblem) await parts.cutOff(name)
+    const isOfDisk = error instanceof DiskProblem
+    const mustGo = isUnresumable(part) || (isOfDisk && error.isFull)
+    if (isOfDisk) await (mustGo ? parts.remove(name) : parts.cutOff(name))
     else {
-      const paused = this.#withDiskErrors(() => parts.pause(name, opened))
-      await paused.catch((failed) => this.#cleanUp(name, part, opened, failed))
+      const ended = this.#withDiskErrors(() => (mustGo ? parts.remove(name) : parts.pause(name, opened)))
+      await ended.catch((failed) => this.#cleanUp(name, part, opened, failed))
     }
   }
 

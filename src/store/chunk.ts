@@ -174,7 +174,7 @@ export interface ShapesById {
 
 /**
  * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries.
- * @throws Error, StorageFailure if the chunk is damaged; errors of `read`
+ * @throws Error if the chunk is damaged; errors of `read`
  */
 export function readChunk<Value extends object | number>(
   reader: EntryReader,
@@ -184,9 +184,7 @@ export function readChunk<Value extends object | number>(
   const { count } = headOf(bytes)
   const value = reader.whole(bytes.subarray(headBytes), () => {
     const ids = readIds(reader)
-    const length = reader.array()
-    if (length === count) return read(ids, count)
-    throw new StorageFailure('damaged', `a chunk of the stream holds ${length} of ${count} entries`)
+    return reader.array() === count ? read(ids, count) : undefined
   })
   return value ?? unreadable()
 }

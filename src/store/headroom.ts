@@ -2,8 +2,8 @@ import { createCipheriv } from 'node:crypto'
 import { open, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { StorageBackend } from '#runtime/storage'
+import { failureFrom } from '#store/failure'
 import { isMissing, statOf } from '#store/file-system'
-import { failureFrom } from '#store/level'
 
 /** The file is written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024

@@ -1,8 +1,8 @@
 import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { keyFileName } from '#store/backup/format'
+import { failureFrom } from '#store/failure'
 import { syncFolder } from '#store/file-system'
-import { failureFrom } from '#store/level'
 
 const keyBytes = 32
 const ownerOnly = 0o600

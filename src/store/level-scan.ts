@@ -1,6 +1,6 @@
 import type { Level } from 'level'
 import type { Row, Scan, ScanRange, StorageFailure } from '#runtime/storage'
-import { closedFailure, failureFrom } from '#store/level'
+import { closedFailure, failureFrom } from '#store/failure'
 
 /**
  * The number of rows in the first page. Until a scan is collected as garbage, it keeps memory for a whole page, 64

@@ -12,7 +12,7 @@ export class MsgpackReader implements ValueReader {
 
   /**
    * Reads all bytes with `read`. Returns undefined if `read` does, if the bytes are not in the form of the writer, or
-   * if bytes remain. Then the general decoder must read the bytes, and report damage.
+   * if bytes remain. Then the caller reads the bytes with the general decoder, or reports damage.
    */
   whole<Value>(bytes: Uint8Array, read: (reader: this) => Value | undefined): Value | undefined {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -229,7 +229,7 @@ function hashWith(hash: number, byte: number): number {
 }
 
 /** Thrown if bytes are not in the form of the writer. One object for all cases, because creating an error is slow. */
-const otherForm = new Error('to be read by the general decoder')
+const otherForm = new Error('not in the form of the writer')
 
 const noBytes = Buffer.alloc(0)
 

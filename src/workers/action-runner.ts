@@ -27,10 +27,11 @@ import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import type { System } from '#runtime/system'
-import { type JobParts, Pace, runUntilRead, storedEntries, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 import { RateLimit } from '#workers/rate-limit'
 import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
+import { type JobParts, runWithRetries, storedEntries } from '#workers/stored-entries'
 
 export interface ActionRunnerParts extends JobParts {
   readonly links: Pick<Links, 'writes' | 'statusOf'>
@@ -92,7 +93,7 @@ export class ActionRunner {
   /** Call after the store was read: resumes unfinished actions. */
   open(): void {
     const isStopped = () => this.#isStopped
-    void runUntilRead(this.#parts, isStopped, () => this.#resume())
+    void runWithRetries(this.#parts, isStopped, () => this.#resume())
   }
 
   reloaded(): void {

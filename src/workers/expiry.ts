@@ -4,7 +4,7 @@ import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from
 import { tenantAddress } from '#actors/tenant/commands'
 import { auditIndex, defaultTenant, logDays, logEntriesMax, timeOfEntry } from '#actors/tenant/state'
 import { pagesIn } from '#runtime/storage'
-import type { JobParts } from '#workers/pace'
+import type { JobParts } from '#workers/stored-entries'
 
 /**
  * An idempotency key is valid for 24 hours. It is removed at most an hour and this interval later. Expired keys are

@@ -1,54 +1,5 @@
-import { activeTenants, isTenantActive } from '#actors/directory/queries'
-import type { Entry } from '#model/entry'
-import { Problem } from '#model/problem'
 import { Slices } from '#runtime/slices'
-import { type Listing, pagesIn } from '#runtime/storage'
-import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
-
-/** What a job over stored names needs. */
-export interface JobParts {
-  readonly system: System<Entry>
-  /** The stored names and index entries. */
-  readonly listing: Listing
-  /** Called with an error; the work is retried. */
-  readonly failed: (error: unknown) => void
-}
-
-const listedAtATime = 256
-const retryMs = 1_000
-
-/** The stored entries of an index, of all tenants that are not being deleted. */
-export async function* storedEntries(
-  { system, listing }: Pick<JobParts, 'system' | 'listing'>,
-  index: string,
-): AsyncGenerator<{ readonly tenant: string; readonly entry: string }> {
-  for (const tenant of activeTenants(system)) {
-    for await (const page of pagesIn(listing.entries(index, tenant), listedAtATime)) {
-      if (!isTenantActive(system, tenant)) break
-      for (const entry of page) if (isTenantActive(system, tenant)) yield { tenant, entry }
-    }
-  }
-}
-
-/**
- * Runs work that reads the store, and runs it again after an error. After a failed write it does not, because the work
- * begins again when the store has been read.
- */
-export async function runUntilRead(
-  { system, failed }: Pick<JobParts, 'system' | 'failed'>,
-  isStopped: () => boolean,
-  work: () => Promise<void>,
-): Promise<void> {
-  if (isStopped()) return
-  try {
-    await work()
-  } catch (error) {
-    if (isStopped() || error instanceof Problem) return
-    failed(error)
-    system.world.after(retryMs, () => void runUntilRead({ system, failed }, isStopped, work))
-  }
-}
 
 export interface PaceOptions {
   /** The time after which other work may run. */

@@ -8,7 +8,8 @@ import { getOrInsert } from '#model/map-values'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/tenant-rules'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
-import { type JobParts, Pace, WorkStopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
+import type { JobParts } from '#workers/stored-entries'
 
 export interface RuleSweepParts extends JobParts {
   readonly rules: RuleViews

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { sessionAddress } from '#actors/session/session'
+import { sessionAddress } from '#actors/session/state'
 import type { TokenPair } from '#api/sign-in'
 import type { Caller } from '#model/caller'
 import type { Grant } from '#model/scope'

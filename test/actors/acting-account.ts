@@ -1,6 +1,6 @@
 import { accountActor } from '#actors/account/account'
 import type { AccessCode, AccountCommand, AccountState, StoredCredential } from '#actors/account/state'
-import type { BegunSession } from '#actors/session/session'
+import type { BegunSession } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now } from '#test/actors/acting-actor'

@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { sessionActor, usedEveryMs } from '#actors/session/session'
 import {
   type BegunSession,
   type Rotation,
   replacedMsMax,
   type SessionCommand,
   type SessionState,
-  sessionActor,
-  usedEveryMs,
-} from '#actors/session/session'
+} from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'

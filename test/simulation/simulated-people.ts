@@ -157,6 +157,7 @@ export class SimulatedPeople extends Participant<{ readonly devices: readonly st
     const { context } = this.server.assembly
     const { moment } = this.witness
     const { body, refused } = await this.answerTo('readUser', { parameters })
+    if (refused !== undefined && refused !== 'not_found') throw new Error(`reading a user was refused: ${refused}`)
     if (refused === 'not_found') person.state.found('gone', moment)
     else {
       const { resourceIdentifier, roles, state, email = null } = JSON.parse(body)

@@ -1,4 +1,4 @@
-import { replacedMsMax } from '#actors/session/session'
+import { replacedMsMax } from '#actors/session/state'
 import type { Grant } from '#model/scope'
 import type { Register, Version } from '#test/simulation/register'
 import type { SimulatedRequest } from '#test/simulation/simulated-server'

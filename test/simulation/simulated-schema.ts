@@ -39,6 +39,7 @@ export class SimulatedSchema extends Participant<undefined> {
   async read(): Promise<Naming> {
     const { body, refused } = await this.answerTo('readSchema', { parameters })
     if (refused === 'not_found') return {}
+    if (refused !== undefined) throw new Error(`reading a schema was refused: ${refused}`)
     const named = Object.entries<{ name: string }>(JSON.parse(body).schema.properties)
     return Object.fromEntries(named.map(([propId, { name }]) => [Number(propId), name]))
   }

@@ -1,4 +1,4 @@
-import { replacedMsMax } from '#actors/session/session'
+import { replacedMsMax } from '#actors/session/state'
 import { Participant } from '#test/simulation/participant'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { endRequested, type Person, type Session } from '#test/simulation/simulated-person'

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Entry } from '#model/entry'
+import type { Entry, Reported } from '#model/entry'
 import { contentOf, type Shape } from '#model/shape'
-import { StorageFailure } from '#runtime/storage'
 import { ChunkPacker, chunkEntriesMax, hashNames, headOf, replayChunk, unpackChunk } from '#store/chunk'
 import { EntryReader, EntryWriter, packEntry, readEntry } from '#store/entry-codec'
 import { keys } from '#store/key-space'
@@ -91,6 +90,21 @@ test('an entry omits an equal timestamp, a continued session, and empty alarms a
   }
 })
 
+test('fields that a newer release appends to a report are passed over', () => {
+  const shape = new Shapes(() => undefined).intern('svc', [])
+  const places = { placeOf: () => 0, shapeAt: () => shape }
+  const bytes = Buffer.concat([
+    pack([1, 'A', 1, 0, 5, null, 2, [], null, null, null, { of: 'a newer release' }]),
+    pack([4, 'B', 2, 6]),
+  ])
+  const reader = new EntryReader()
+  const read = reader.whole(bytes, () => [readEntry(reader, places), readEntry(reader, places)])
+  expect(read).toMatchObject([
+    { kind: 'reported', device: 'A', items: [] },
+    { kind: 'device_added', device: 'B' },
+  ])
+})
+
 describe('the hand-written encoder writes the bytes of the general one', () => {
   const shape = fc.sample(shapeArbitrary, { numRuns: 1, seed: 1 })[0] as Shape
   const integer = fc.oneof(
@@ -114,14 +128,23 @@ describe('the hand-written encoder writes the bytes of the general one', () => {
     seq: integer,
     items: fc.array(item, { maxLength: 40 }),
   })
+  // Each with the fields before it, of which any may be null.
+  const begun = fc.constantFrom({}, { session: 'a session' })
+  const waits = fc.constantFrom({}, { alarms: ['2Vb7qYx9Kd', 5, '5Kd9tVw3Cx', 0] })
+  const passed = fc.constantFrom({}, { throttles: ['6Hn3wRt5Mz/once', 5] })
 
   test('for numbers, names and lengths of every size', () => {
-    forAll([fc.array(reported, { maxLength: 20 }), fc.nat(600)], 200, (entries, place) => {
+    const rare = fc.tuple(reported, begun, waits, passed).map(([report, ...more]) => Object.assign({}, report, ...more))
+    const any: fc.Arbitrary<Reported> = fc.oneof({ weight: 3, arbitrary: reported }, rare)
+    forAll([fc.array(any, { maxLength: 20 }), fc.nat(600)], 200, (entries, place) => {
       const writer = new EntryWriter()
       const places = { placeOf: () => place, shapeAt: () => shape }
-      const parts = entries.map(({ device, flakeAddress, at, timestamp, seq, items }) =>
-        pack([1, device, flakeAddress, place, at, timestamp === at ? null : timestamp, seq, items]),
-      )
+      const parts = entries.map(({ device, flakeAddress, at, timestamp, seq, items, session, alarms, throttles }) => {
+        const more = [session, alarms, throttles]
+        const stored = more.slice(0, more.findLastIndex((field) => field !== undefined) + 1)
+        const fields = [1, device, flakeAddress, place, at, timestamp === at ? null : timestamp, seq, items]
+        return pack([...fields, ...stored.map((field) => field ?? null)])
+      })
       for (const entry of entries) packEntry(entry, places, writer)
       expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.concat(parts).toString('hex'))
     })
@@ -239,7 +262,7 @@ describe('a chunk is damaged', () => {
   test('if it holds fewer entries than its head counts', () => {
     const fewer = Buffer.from(whole)
     fewer.writeUInt32LE(21, 17)
-    expect(() => unpackChunk(1, fewer, shapes)).toThrow(StorageFailure)
+    expect(() => unpackChunk(1, fewer, shapes)).toThrow('a chunk of the stream cannot be read')
   })
 
   test('if it names a shape that it does not list', () => {

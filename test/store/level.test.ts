@@ -5,7 +5,8 @@ import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { failureFrom, levelStorage } from '#store/level'
+import { failureFrom } from '#store/failure'
+import { levelStorage } from '#store/level'
 import { memoryStorage } from '#test/store/memory'
 import { put, rowsOf, storageSuite } from '#test/store/storage-suite'
 

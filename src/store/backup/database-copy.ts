@@ -1,9 +1,9 @@
 import { constants, copyFile, link, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BackupError } from '#store/backup/format'
+import { failureFrom } from '#store/failure'
 import { isMissing, sizeOfFiles, statOf } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
-import { failureFrom } from '#store/level'
 import { draftPattern } from '#store/level-files/manifest'
 
 /** The limit of attempts to copy a database that another process writes to all the time. */

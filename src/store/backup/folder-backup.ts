@@ -6,10 +6,11 @@ import { BackupError, databaseFile, historyPrefix, imageFolder } from '#store/ba
 import { Inspection, type InspectionResult } from '#store/backup/inspection'
 import { readBackup } from '#store/backup/records'
 import { FileBlobs } from '#store/blobs'
+import { failureFrom } from '#store/failure'
 import { isMissing } from '#store/file-system'
 import { readKeyFile } from '#store/key-file'
 import { everyKey } from '#store/key-space'
-import { failureFrom, interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
+import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
 import { pagesOf } from '#store/pages'
 
 /**

@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path'
 import type { Operation, Storage } from '#runtime/storage'
 import { type BackupEnd, BackupError, type BackupHead, imageFolder, keyFileName } from '#store/backup/format'
 import { type BackupItem, readBackup } from '#store/backup/records'
+import { failureFrom } from '#store/failure'
 import { isMissing, syncFolder } from '#store/file-system'
 import { everyKeyOfNode, keySpace } from '#store/key-space'
-import { failureFrom, interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
+import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
 import { pagesOf } from '#store/pages'
 
 /** Rows are written in batches of this size. */

@@ -5,8 +5,9 @@ import type { Row } from '#runtime/storage'
 import { BackupError } from '#store/backup/format'
 import { moveIntoPlace, StagedRows } from '#store/backup/restore'
 import { unpackChunk } from '#store/chunk'
+import { failureFrom } from '#store/failure'
 import { addressOf, keys, keysBelow, numberOf, partNameOf } from '#store/key-space'
-import { damagedPrefix, failureFrom, levelStorage, repairingFolder } from '#store/level'
+import { damagedPrefix, levelStorage, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
 import {
   checkDatabase,

@@ -31,7 +31,7 @@ const shapeRecord = packRecord(shapeFormat, contentOf(written.serviceIdentifier,
 export const shapes = new Shapes((key) => (key === keys.shape(written.id) ? shapeRecord : undefined))
 export const shape = shapes.byId(written.id)
 
-const schema = {
+export const schema = {
   name: 'Heizung',
   description: 'Keller, "links"',
   properties: { '0x2000': { name: 'Temperatur', type: 'float', unit: '°C', rangeMin: -40, rangeMax: 120.5 } },

@@ -100,7 +100,11 @@ export default function DevicePage({ params }: PageProps) {
             <Section title="Connection">
               <Facts
                 facts={{
-                  'Connected by': connected?.protocol && (connected.protocol === 'mqtt' ? 'MQTT' : 'websocket'),
+                  'Connected by': connected?.protocol
+                    ? connected.protocol === 'mqtt'
+                      ? 'MQTT'
+                      : 'websocket'
+                    : undefined,
                   'Last message': <Time at={lastMessageAt(device)} />,
                   'Last connect': <Time at={device.lastConnect} />,
                   Connects: (

@@ -129,7 +129,10 @@ function metaColumn(key: string, name: string): FleetColumn {
     const value = meta[name]
     return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
   }
-  return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, text }
+  // Objects have no order, and may be large.
+  const sortKey = (device: DeviceView) =>
+    typeof device.meta[name] === 'object' ? undefined : text(device) || undefined
+  return { key, title: name, width: 9, sortKey, text }
 }
 
 const [narrowestRem, widestRem] = [8, 15]

@@ -37,6 +37,10 @@ const none: readonly string[] = []
  * until the first new ones are known.
  */
 export function useFleet(view: FleetView, wanted: Wanted, sortKey: SortKey | undefined) {
+  // The click that left the page holds no rows of a new one.
+  useEffect(() => {
+    heldUntil = 0
+  }, [])
   const result = useSearch(view, wanted)
   const { identifiers = none, isComplete } = result
   const canSort = isComplete && identifiers.length <= sortedMax

@@ -43,7 +43,7 @@ interface Slot {
   readonly behind: Slot[]
   /** The place in the layer; at the end in pixels. */
   at: number
-  /** The mean place of the neighbours in the next layer. */
+  /** The mean place of the neighbours by which the layer is sorted; without neighbours, its own place. */
   middle: number
 }
 
