@@ -129,10 +129,7 @@ function metaColumn(key: string, name: string): FleetColumn {
     const value = meta[name]
     return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
   }
-  // Objects have no order, and may be large.
-  const sortKey = (device: DeviceView) =>
-    typeof device.meta[name] === 'object' ? undefined : text(device) || undefined
-  return { key, title: name, width: 9, sortKey, text }
+  return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, text }
 }
 
 const [narrowestRem, widestRem] = [8, 15]

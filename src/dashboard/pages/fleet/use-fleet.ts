@@ -17,7 +17,7 @@ export const sortedMax = 1_000
 /** The pause after typing before a request is sent. */
 const typingMs = 200
 
-/** The pause between two sorts. The devices that can be sorted take a few milliseconds. */
+/** The pause between two sorts. A sort takes a few milliseconds, with large metadata in its column up to 100 ms. */
 const sortPauseMs = 250
 
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
