@@ -92,12 +92,12 @@ export async function attempt(port: number, { sent, answers, end = 'open' }: Htt
 
 let fences = 0
 
-/** Sends a row through a proxy with TLS. Returns everything that the proxy sends until it is silent or closes. */
+/** Sends a row through a proxy with TLS. Resolves when the proxy has answered and is silent, or closes. */
 export async function attemptByTls(
   port: number,
   servername: string,
   { sent }: Pick<HttpAttack, 'sent'>,
-): Promise<string> {
+): Promise<{ readonly received: () => string; readonly close: () => void }> {
   const socket = connectTls({ port, servername, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
   // The proxy aborts many of these connections.
   socket.on('error', () => {})
@@ -119,8 +119,7 @@ export async function attemptByTls(
     received = text.length
     await pause(silentMs)
   }
-  socket.destroy()
-  return text
+  return { received: () => text, close: () => socket.destroy() }
 }
 
 const pause = (ms = pauseMs) => new Promise((resolve) => setTimeout(resolve, ms))
