@@ -274,8 +274,10 @@ export function judge(
     const meant = variants.filter(({ name }) => name === (target.variant ?? name))
     const measured = meant.flatMap(({ ratios, figures }) => (target.isRatio ? ratios : figures)[figure] ?? [])
     const isWhole = meant.length > 0 && measured.length === meant.length
-    if (!isWhole && !(meant.length > 0 && hasFailed))
-      throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
+    if (!isWhole && !(meant.length > 0 && hasFailed)) {
+      const what = target.variant === undefined ? target.case : keyOf(target.case, target.variant)
+      throw new Error(`${what} has no ${figure}`)
+    }
     const [reached] = measured.sort((one, other) => other.median - one.median)
     return { target, reached, isHeld: isWhole && !!reached && reached.median >= atLeast && reached.median <= atMost }
   })

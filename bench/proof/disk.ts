@@ -149,9 +149,11 @@ class DiskRun {
     const label = faultText(fault, from)
     rmSync(this.#trace, { force: true })
     const before = { ...this.counts }
-    const { disk, received, wasServing } = await (fault.moment === 'start'
+    const result = await (fault.moment === 'start'
       ? this.#refuseStart(label, fault, from)
       : this.#refuseServing(label, fault, from))
+    if (!result) return
+    const { disk, received, wasServing } = result
     const { refusals } = disk
     if (wasServing && refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
@@ -191,10 +193,12 @@ class DiskRun {
     return { disk, wasServing, received: undefined }
   }
 
+  /** Returns nothing if the server does not start before the fault. */
   async #refuseServing(label: string, fault: DiskFault, from: number) {
     if (fault.activity === 'read') {
       // Files that were read before are open, so the server is restarted. It still opens the files that it creates.
       await this.#startAgain(label)
+      if (this.#isLost) return undefined
       await sleep(settledMs)
     }
     if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
@@ -272,6 +276,7 @@ class DiskRun {
     if (isKilled) await this.#server?.kill()
     await rm(ballast)
     await (isKilled ? this.#startAgain(label) : this.#untilOk(label))
+    if (this.#isLost) return
     this.counts[isKilled ? 'killed' : 'continued']++
     await this.#mustHold(label, received)
   }

@@ -5,7 +5,7 @@ import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
 import { openWorkloads } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
-import { type ServerSettings, startServer } from '#bench/server-process'
+import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
 export interface LoadOptions {
   readonly seed: number
@@ -21,34 +21,71 @@ export const quietMsMax = 60_000
 /** A server under the reports of fleets and all workloads, with a subscriber that checks what it receives. */
 export type LoadedServer = Awaited<ReturnType<typeof startLoaded>>
 
-/** Starts a server and its load, but not yet the changes of the workloads. `settings`: of this start of the server. */
+/**
+ * Starts a server and its load, but not yet the changes of the workloads. `settings`: of this start of the server. If
+ * this fails, everything that was started is ended.
+ */
 export async function startLoaded(options: LoadOptions, place: ServerPlace, settings: Partial<ServerSettings>) {
+  const started: Ending[] = []
+  try {
+    return await startEach(options, place, settings, started)
+  } catch (error) {
+    await endAll(started)
+    throw error
+  }
+}
+
+/** Ends one part of a loaded server. */
+type Ending = () => Promise<void> | void
+
+/** Ends the newest part first, and the server last. */
+async function endAll(started: readonly Ending[]): Promise<void> {
+  for (const end of [...started].reverse()) await end()
+}
+
+/** Adds every part to `started` as soon as it exists. */
+async function startEach(
+  options: LoadOptions,
+  place: ServerPlace,
+  settings: Partial<ServerSettings>,
+  started: Ending[],
+) {
   const { seed, pauseTimes = 1, isForeign } = options
   const { port } = place
   const random = new SeededRandom(seed)
   const problems: string[] = []
   let startedAt = performance.now()
-  const process = await startServer(proofServer(place, settings))
+  let process = await startServer(proofServer(place, settings))
+  // Killed: a clean stop would change the folder, which is kept for examination.
+  started.push(() => process.kill())
   const longestStartMs = performance.now() - startedAt
   const { url } = process
   const runner = await openWorkloads({ ...place, random, pauseTimes })
+  started.push(() => runner.end())
   const { authorization } = runner
   const key = await createProvisioningKey(port, authorization, 'Fleets')
   const fleets = new ProofFleets({ ...options, port, key })
+  started.push(() => fleets.close())
   const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
   const { sentFrames } = fleets
   const witness = new EventChecker({
     ...{ name: 'resumed', url, sentFrames, from: 'state', rule: 'newest', authorization, others },
   })
+  started.push(() => witness.dashboard.stop())
   witness.dashboard.start()
   await fleets.start()
   const server = {
-    ...{ place, url, random, problems, runner, key, fleets, witness, process, longestStartMs },
+    ...{ place, url, random, problems, runner, key, fleets, witness, longestStartMs },
+
+    /** The server since its last start. */
+    get process(): ServerProcess {
+      return process
+    },
 
     /** Starts the server again. */
     async start(own: Partial<ServerSettings>): Promise<void> {
       startedAt = performance.now()
-      server.process = await startServer(proofServer(place, own))
+      process = await startServer(proofServer(place, own))
       server.longestStartMs = Math.max(server.longestStartMs, performance.now() - startedAt)
     },
 
@@ -58,7 +95,7 @@ export async function startLoaded(options: LoadOptions, place: ServerPlace, sett
     },
 
     mustRun(when: string): void {
-      const { isEnded, lines } = server.process
+      const { isEnded, lines } = process
       if (isEnded) problems.push(`${when}the server ended by itself\n${lines.join('\n')}`)
     },
 
@@ -80,17 +117,12 @@ export async function startLoaded(options: LoadOptions, place: ServerPlace, sett
 
     async stop(): Promise<void> {
       fleets.close()
-      const result = await server.process.stop()
-      if (result !== 0) problems.push(`SIGTERM ended the server with ${result}\n${server.process.lines.join('\n')}`)
+      const result = await process.stop()
+      if (result !== 0) problems.push(`SIGTERM ended the server with ${result}\n${process.lines.join('\n')}`)
       problems.push(...fleets.faults.map((fault) => `link: ${fault}`))
     },
 
-    async end(): Promise<void> {
-      witness.dashboard.stop()
-      await runner.end()
-      fleets.close()
-      await server.process.kill()
-    },
+    end: () => endAll(started),
   }
   await server.check('at the beginning')
   return server

@@ -76,11 +76,14 @@ export async function proveSoak(options: SoakOptions) {
   const probe = loadedBefore('harness/memory-probe')
   const nodeArguments = ['--expose-gc', ...probe, ...(options.nodeArguments ?? [])]
   const settings = { environment: shortLived, nodeArguments, isKilledAtExit: true }
-  const server = await startLoaded({ ...options, pauseTimes, isForeign }, place, settings)
   try {
-    return await soak(server, options)
+    const server = await startLoaded({ ...options, pauseTimes, isForeign }, place, settings)
+    try {
+      return await soak(server, options)
+    } finally {
+      await server.end()
+    }
   } finally {
-    await server.end()
     await folder.remove()
   }
 }

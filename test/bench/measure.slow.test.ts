@@ -158,6 +158,13 @@ describe('a target', () => {
     ])
   })
 
+  test.each([
+    [aimed, 'a / ours has no weight'],
+    [{ case: 'a' }, 'a has no weight'],
+  ])('for a figure that was not measured is an error: %j', (target, message) => {
+    expect(() => judge([{ ...target, figure: 'weight', atMost: 1 }], results)).toThrow(new RegExp(`^${message}$`))
+  })
+
   test('is missed if a measurement failed', () => {
     const target = { figure: 'size', atMost: 1 }
     expect(judge([{ ...aimed, ...target }], results, true)).toMatchObject([{ reached: undefined, isHeld: false }])

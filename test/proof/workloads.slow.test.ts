@@ -86,6 +86,16 @@ test.each([
   expect(await state.faultsAt(Number.MAX_SAFE_INTEGER, copy)).toEqual([])
 })
 
+test('accounts change after a restart that no check follows', { timeout: 240_000 }, async () => {
+  const { api, state } = await open(accounts)
+  for (let count = 0; count < checkEvery * 5; count++) await state.changeEach()
+  await running?.stop()
+  Object.assign(api, { url: await start(api.dataFolder) })
+  const end = performance.now() + 2_000
+  await state.run(() => performance.now() > end)
+  expect(await state.check()).toEqual([])
+})
+
 test('an interrupted part continues at the offset of the server', { timeout: 240_000 }, async () => {
   const { api, state, workload } = await open(imageParts)
   for (let count = 1; count <= turnsMax; count++) {

@@ -138,7 +138,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     about: 'many request heads at the size limit or above it',
     seconds: 15,
     capMib: 512,
-    // This is more frequent on a busy machine, but most must receive 431.
+    // On a busy machine, more clients write when the server closes (`mayReset`), but most must receive 431.
     rules: { ...rulesOf(heads), rareShareMax: 0.5 },
     program: rawClients,
     options: (size) => ({ parts: 'heads', each: scaled(32, size) }),

@@ -2,9 +2,12 @@ import type { ServerTarget } from '#bench/harness/servers'
 import type { EndRules } from '#bench/load/end-counts'
 import { unanswered } from '#bench/load/single-request'
 
+type BytesMaker = (target: ServerTarget, number: number) => string
+
 /** Requests as raw bytes: heads and bodies that are too large, and clients that are too slow. */
 export interface RawRequest {
-  readonly bytes: (target: ServerTarget, number: number) => string
+  /** The same bytes for every request are made only once: otherwise the clients would send fewer requests. */
+  readonly bytes: Buffer | BytesMaker
   /** How the connection must end, if the server ends it. */
   readonly ends: readonly string[]
   /**
@@ -21,6 +24,7 @@ export interface RawRequest {
 
 /** A request by which a client holds a connection. */
 export interface SlowRequest extends RawRequest {
+  readonly bytes: BytesMaker
   /** Sent repeatedly after `bytes`, a byte a second; absent: nothing. */
   readonly drip?: string
   /** `bytes` is only sent when what the client has received matches `received`. */
@@ -40,22 +44,22 @@ const line = (method: string, path: string) => `${method} /api/v1${path} HTTP/1.
 const person = ({ authorizations }: ServerTarget) =>
   authorizations ? `Authorization: ${authorizations.person}${crlf}` : ''
 
-/** A head may have 16 KiB. */
-const head = (more: string, path = '/health') => `${line('GET', path)}${more}${crlf}${crlf}`
+const head = (more: string, path = '/health') => Buffer.from(`${line('GET', path)}${more}${crlf}${crlf}`)
 const many = (headers: number) => Array.from({ length: headers }, (_, place) => `X-${place}: ${place}`).join(crlf)
 
+/** A head may have 16 KiB. */
 export const heads: Table<RawRequest> = {
-  'a value of 12 KiB': { bytes: () => head(`X-A: ${'a'.repeat(12_288)}`), ends: ['200'] },
-  'ninety headers': { bytes: () => head(many(90)), ends: ['200'] },
+  'a value of 12 KiB': { bytes: head(`X-A: ${'a'.repeat(12_288)}`), ends: ['200'] },
+  'ninety headers': { bytes: head(many(90)), ends: ['200'] },
   'a token of 12 KiB': {
-    bytes: () => head(`Authorization: Bearer ${'a'.repeat(12_288)}`, '/devices'),
+    bytes: head(`Authorization: Bearer ${'a'.repeat(12_288)}`, '/devices'),
     ends: ['401'],
   },
-  'two hundred headers': { bytes: () => head(many(200)), ends: ['431'] },
-  'ten thousand headers': { bytes: () => head(many(10_000)), ends: ['431'], mayReset: true },
-  'a value of 1 MiB': { bytes: () => head(`X-A: ${'a'.repeat(2 ** 20)}`), ends: ['431'], mayReset: true },
-  'a name without an end': { bytes: () => `${line('GET', '/health')}${'a'.repeat(17_408)}`, ends: ['431'] },
-  'line ends without an end': { bytes: () => crlf.repeat(10_000), ends: ['431'], mayReset: true },
+  'two hundred headers': { bytes: head(many(200)), ends: ['431'] },
+  'ten thousand headers': { bytes: head(many(10_000)), ends: ['431'], mayReset: true },
+  'a value of 1 MiB': { bytes: head(`X-A: ${'a'.repeat(2 ** 20)}`), ends: ['431'], mayReset: true },
+  'a name without an end': { bytes: Buffer.from(`${line('GET', '/health')}${'a'.repeat(17_408)}`), ends: ['431'] },
+  'line ends without an end': { bytes: Buffer.from(crlf.repeat(10_000)), ends: ['431'], mayReset: true },
 }
 
 interface BodyOptions {

@@ -70,9 +70,9 @@ interface Step {
   readonly isRefused?: boolean
 }
 
-/** A server, with the nonce for the next proof. */
-interface AuthServer {
-  readonly api: ProofApi
+/** The server for which DPoP proofs are made, and its latest nonce. */
+interface ProofTarget {
+  url: string
   nonce: string
 }
 
@@ -81,19 +81,24 @@ interface AuthServer {
  * each credential that was used up, replaced or ended must be refused, also where the last answer was lost.
  */
 export function accountsWorkload(count = 8): Workload {
-  const people = new Map(slotsOf('account', count).map((slot) => [slot, new Person(slot)]))
+  const target: ProofTarget = { url: '', nonce: '' }
+  const people = new Map(slotsOf('account', count).map((slot) => [slot, new Person(slot, target)]))
   const personOf = (slot: string) => people.get(slot) as Person
+  const begin = async (api: ProofApi) => {
+    target.url = api.url
+    adoptNonce(target, await api.ask('POST', '/auth/login', { headers: unauthenticated, body: {} }))
+  }
   return {
     name: 'accounts',
     slots: [...people.keys()],
     operations: operations.map((operation) => `accounts: ${operation}`),
     // Short, so that each life of the server has some changes.
     pauseMs: 40,
+    begin,
     nextChange: (slot, before, number, random) => personOf(slot).next(before, number, random),
     async observe(api, entries) {
-      const server = { api, nonce: '' }
-      adoptNonce(server, await api.ask('POST', '/auth/login', { headers: unauthenticated, body: {} }))
-      return observeEach(entries, (slot, entry) => personOf(slot).observe(server, entry))
+      await begin(api)
+      return observeEach(entries, (slot, entry) => personOf(slot).observe(api, entry))
     },
   }
 }
@@ -102,8 +107,7 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #key = new DpopKey()
-  /** The server of the last check, which the next changes use, too. */
-  #server: AuthServer | undefined
+  readonly #target: ProofTarget
   /** The account for each content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
@@ -113,8 +117,9 @@ class Person {
   /** Sessions that the checks began. A copy of the disk may contain one of them. */
   readonly #checkSessions = new Set<string>()
 
-  constructor(name: string) {
+  constructor(name: string, target: ProofTarget) {
     this.#name = name
+    this.#target = target
     this.#path = `/iam/users/${name}`
   }
 
@@ -130,7 +135,7 @@ class Person {
     const content = after && `${this.#name} ${number}`
     if (content !== undefined) this.#accounts.set(content, { ...(after as Account), dead })
     const onAnswer = (answer: HttpAnswer) => {
-      adoptNonce(this.#server as AuthServer, answer)
+      adoptNonce(this.#target, answer)
       if (content !== undefined && learn) this.#accounts.set(content, { ...(after as Account), dead, ...learn(answer) })
       return content
     }
@@ -200,10 +205,8 @@ class Person {
   }
 
   /** @throws when a credential is valid but should not be, or is not valid but should be */
-  async observe(server: AuthServer, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
-    this.#server = server
+  async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
     if (!observed && !pending) return undefined
-    const { api } = server
     const { status, text } = await api.ask('GET', this.#path)
     if (status === 404) return undefined
     if (status !== 200) throw new Error(`${this.#path} was answered ${status} ${text.slice(0, 200)}`)
@@ -222,7 +225,7 @@ class Person {
     if (!account) return named(`${row.state} with "${password}" and the sessions ${sessions}`)
     const content = contents[place] as string
     // While a change is pending, only the common part of both states is certain.
-    await this.#mustBeRight(server, pending ? (candidates.at(-1) as Account) : account, account)
+    await this.#mustBeRight(api, pending ? (candidates.at(-1) as Account) : account, account)
     if (!api.isCopy) {
       this.#isUntested = true
       const session = account.session?.id === '' ? { ...account.session, id: sessions[0] as string } : account.session
@@ -254,11 +257,10 @@ class Person {
   }
 
   /** `sure`: the account whose dead credentials are certainly dead. */
-  async #mustBeRight(server: AuthServer, sure: Account, { session, code }: Account): Promise<void> {
-    const { api } = server
+  async #mustBeRight(api: ProofApi, sure: Account, { session, code }: Account): Promise<void> {
     const must = async (wanted: number, what: string, { method, path, ...asking }: Request) => {
       const answer = await api.ask(method, path, asking)
-      adoptNonce(server, answer)
+      adoptNonce(this.#target, answer)
       if (answer.status !== wanted)
         throw new Error(`${this.#name}: ${what} was answered ${answer.status} ${answer.text.slice(0, 100)}`)
     }
@@ -302,8 +304,8 @@ class Person {
 
   /** A request with a proof by the key of the account. */
   #proven(method: string, path: string, body?: object, token?: string): Request {
-    const { api, nonce } = this.#server as AuthServer
-    const dpop = this.#key.proof({ method, url: `${api.url}/api/v1${path}`, nonce, ...(token && { token }) })
+    const { url, nonce } = this.#target
+    const dpop = this.#key.proof({ method, url: `${url}/api/v1${path}`, nonce, ...(token && { token }) })
     const authorization = token === undefined ? '' : `DPoP ${token}`
     return { method, path, headers: { authorization, dpop }, ...(body && { body }) }
   }
@@ -312,9 +314,9 @@ class Person {
 const unauthenticated = { authorization: '' }
 
 /** Answers contain the next nonce. */
-function adoptNonce(server: AuthServer, { headers }: HttpAnswer): void {
+function adoptNonce(target: ProofTarget, { headers }: HttpAnswer): void {
   const nonce = headers['dpop-nonce']
-  if (typeof nonce === 'string') server.nonce = nonce
+  if (typeof nonce === 'string') target.nonce = nonce
 }
 
 /** The credentials that this change certainly makes invalid, if it is done. */

@@ -1,7 +1,7 @@
 import type { HttpAnswer } from '#bench/http'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
-import { sleep, unixMs } from '#bench/time'
+import { isFulfilled, sleep, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. */
@@ -43,12 +43,11 @@ export interface Workload {
   readonly pauseMs?: number
   /** Statuses that mean "not now" and change nothing. */
   readonly busyStatuses?: readonly number[]
+  /** Called before each run of changes, also after starts of the server that no `observe` follows. */
+  begin?(api: ProofApi): Promise<void>
   /** `number` is never used twice in a run. */
   nextChange(slot: string, before: Observed | undefined, number: number, random: SeededRandom): Change
-  /**
-   * Reads all slots that are not empty; called after each start of the server, before the first change. `entries`: their
-   * expected contents. @throws for an answer that must not be
-   */
+  /** Reads all slots that are not empty. `entries`: their expected contents. @throws for an answer that must not be */
   observe(api: ProofApi, entries: ReadonlyMap<string, SlotEntry>): Promise<ReadonlyMap<string, Observed>>
   /** The text of an event of this workload. */
   eventText?(event: Readonly<Record<string, unknown>>): string | undefined
@@ -121,6 +120,7 @@ export class ExpectedState {
 
   /** Changes all slots until the server does not answer, or `isOver`. */
   async run(isOver: () => boolean): Promise<void> {
+    if (!(await isFulfilled(this.workload.begin?.(this.#api) ?? Promise.resolve()))) return
     const keepChanging = async (slot: string, entry: SlotEntry) => {
       while (!entry.pending && this.#problems.length < problemsMax) {
         await sleep(this.#random.between(0, 2 * this.#pauseMs))
@@ -175,7 +175,7 @@ export class ExpectedState {
     return faults.slice(0, problemsMax)
   }
 
-  /** The acknowledged changes that are missing in a copy of the folder from the time `at`: see `WorkloadRunner`. */
+  /** The acknowledged changes that are missing on a server (`api`) with a copy of the folder from the time `at`, Unix ms. */
   async faultsAt(at: number, api: ProofApi): Promise<readonly string[]> {
     // Only the last change before the moment can be pending: the next one is sent after its outcome is known.
     const entries = new Map<string, SlotEntry>(
