@@ -9,6 +9,7 @@ import {
   measure,
   type Round,
 } from '#bench/harness/benchmark'
+import { markdownOf } from '#bench/harness/report'
 import { spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
@@ -156,6 +157,19 @@ describe('a target', () => {
     expect(judge([{ case: 'a', figure: 'speed', atMost }], results)).toMatchObject([
       { reached: { median: 50 }, isHeld },
     ])
+  })
+
+  test.each([
+    [50, 'held'],
+    [49, '**not held**: ours'],
+    [39, '**not held**: bare; ours'],
+  ])('without a variant is reported with the variants that missed it: %j', (atMost, text) => {
+    const targets = [{ case: 'a', figure: 'speed', atMost }]
+    const verdicts = judge(targets, results)
+    const report = { name: 'worst', about: '', machine: '', rounds: 1, results, failures: [], repeats: [], verdicts }
+    expect(markdownOf(report, { figures: { speed: form } })).toContain(
+      `| a: every variant, speed | ≤ ${atMost} | 50 (10–90) | ${text} |`,
+    )
   })
 
   test('is missed if a measurement failed', () => {
