@@ -20,7 +20,7 @@ export interface ServerSettings {
   readonly isKilledAtExit?: boolean
 }
 
-/** Time limit for starting, including replay of a full log. */
+/** The usual time limit for starting, including replay of a full log. */
 const startMsMax = 60_000
 /** Longer than the server's own grace for open requests (contract 8). */
 const stopMsMax = 20_000
@@ -105,14 +105,14 @@ export class ServerProcess {
   }
 
   /** Resolves when the server answers; throws with its last output when it exits or takes too long. */
-  async serving(): Promise<void> {
-    const end = performance.now() + startMsMax
+  async serving(msMax = startMsMax): Promise<void> {
+    const end = performance.now() + msMax
     while (!this.isEnded && performance.now() < end) {
       const answer = await request(`${this.url}/api/v1/health`, { silenceMsMax: 2_000 }).catch(() => undefined)
       if (answer?.status === 200) return
       await sleep(15)
     }
-    const what = this.isEnded ? `ended (${await this.ended})` : `did not answer within ${startMsMax / 1000} s`
+    const what = this.isEnded ? `ended (${await this.ended})` : `did not answer within ${msMax / 1000} s`
     throw new Error(`the server ${what}\n${this.lines.join('\n')}`)
   }
 

@@ -5,7 +5,7 @@ import type { Benchmark, Case, Figures } from '#bench/harness/benchmark'
 import { standardLoad } from '#bench/harness/running-load'
 import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import { LoadFleet } from '#bench/load/fleet'
-import { flood, readState } from '#bench/load/restart'
+import { flood, type Reported, readState } from '#bench/load/restart'
 import { usageOf } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
 import { sleep, unixMs } from '#bench/time'
@@ -36,10 +36,13 @@ function floodFramesOf(devices: number): number {
   return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
 }
 
-/** A folder with the data of a stopped server for each kind of end, and the fleet that knows what was acknowledged. */
+/** Longer than every target: a slow start misses its target, and does not fail. */
+const startMsMax = 120_000
+
+/** A folder with the data of a stopped server for each kind of end, and what was acknowledged. */
 interface StoppedServer {
   readonly folder: string
-  readonly fleet: LoadFleet
+  readonly reported: Reported
 }
 const left = new Map<string, StoppedServer>()
 
@@ -47,33 +50,33 @@ async function fill(name: string, folder: string, devices: number, isQuick: bool
   const port = await freePort()
   const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL'), isKilledAtExit: true })
   const fleet = new LoadFleet({ ...standardLoad, changes: 10, port, devices })
-  left.set(name, { folder, fleet })
+  left.set(name, { folder, reported: { options: fleet.options, numbers: fleet.numbers } })
   try {
     await fleet.open()
     await flood(fleet, isQuick ? floodFramesOf(devices) / quickDivisor : floodFramesOf(devices))
   } finally {
     await filled.kill()
+    // The last bytes of the server may still arrive.
+    await sleep(100)
+    fleet.close()
   }
-  // The last bytes of the server may still arrive.
-  await sleep(100)
-  fleet.close()
   await copyDataFolder(join(folder, 'SIGKILL'), join(folder, 'SIGTERM'))
   const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM'), isKilledAtExit: true })
   const result = await stopped.stop()
   if (result !== 0) throw new Error(`SIGTERM ended the server with ${result}`)
 }
 
-async function started({ folder, fleet }: StoppedServer, end: End): Promise<Figures> {
+async function started({ folder, reported }: StoppedServer, end: End): Promise<Figures> {
   const dataFolder = join(folder, 'round')
   await copyDataFolder(join(folder, end), dataFolder)
   const port = await freePort()
   const spawnedAt = unixMs()
   const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
-    await server.serving()
+    await server.serving(startMsMax)
     const firstAnswerMs = unixMs() - spawnedAt
     const usage = usageOf(server.processId)
-    const firstBytesMs = (await readState(port, fleet)) - spawnedAt
+    const firstBytesMs = (await readState(port, reported)) - spawnedAt
     return {
       firstAnswer: firstAnswerMs / 1000,
       firstBytes: firstBytesMs / 1000,
@@ -114,7 +117,6 @@ export const restart: Benchmark = {
   async setUp(isQuick) {
     const { path: folder, remove } = temporaryFolder('bench-restart-')
     const takeDown = async () => {
-      for (const { fleet } of left.values()) fleet.close()
       left.clear()
       await remove()
     }

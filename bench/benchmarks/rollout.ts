@@ -67,12 +67,14 @@ async function connected({ port }: RunningServer, { devices, links, imageBytes }
 }
 
 /** Figures from the start of the rollout until the server counts every device as done. */
-async function rollOut({ port, processId }: RunningServer, { devices, counts }: Fleet): Promise<Figures> {
+async function rollOut({ port, processId }: RunningServer, fleet: Fleet): Promise<Figures> {
+  const { devices, counts } = fleet
   const { updates, faults } = counts
   const readClock = startCpuClock(processId)
   simultaneousDownloads.most = 0
   await callApi(port, `${project}/rollout/resume`, { method: 'POST' })
-  await until(() => updates.updated === devices.length || faults.length > 0, updatedMsMax)
+  const isOver = () => updates.updated === devices.length || faults.length > 0 || fleet.isStopped
+  await until(isOver, updatedMsMax)
   const isCounted = async () => {
     const { counts } = await callApi<{ counts: Record<string, number> }>(port, `${project}/rollout`, {})
     return counts.done === devices.length && counts.failed === 0 && counts.refused === 0

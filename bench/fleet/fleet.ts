@@ -27,6 +27,7 @@ export class Fleet {
   readonly kinds: readonly DeviceKind[]
   readonly devices: readonly SimulatedDevice[]
   readonly counts = new FleetCounts()
+  isStopped = false
   readonly #links: readonly FleetLink[]
   /** The time between two frames; 0: as fast as the windows allow. */
   readonly #intervalMs: number
@@ -97,6 +98,7 @@ export class Fleet {
   }
 
   async stop(isPolite = true): Promise<void> {
+    this.isStopped = true
     this.#isPaused = true
     clearInterval(this.#tick)
     for (const link of this.#links) link.stop(isPolite)

@@ -97,6 +97,7 @@ export class FleetLink {
   /** Stops for good; with `isPolite` each device sends BYE first. */
   stop(isPolite: boolean): void {
     this.#isStopped = true
+    this.#updates.stop()
     clearTimeout(this.#retry)
     if (!this.isOpen || !isPolite) {
       this.#socket?.terminate()

@@ -61,11 +61,12 @@ export function firmwareOf(mode: UpdateMode, index: number): DeviceFirmware {
 }
 
 /**
- * The possible numbers of ranges of a download. A device pauses between two ranges, and one that vanishes does so after
- * a range.
+ * The number of ranges of a download, unless they would be too short or too long. A device pauses between two ranges,
+ * and one that vanishes does so after a range.
  */
 const ranges = { quick: 4, slow: 16 }
-const rangeBytesMin = 16 * 1024
+/** Even with 64 downloads at once, a busy server sends the largest range in 16 s. */
+const rangeBytes = { min: 2 ** 14, max: 2 ** 22 }
 const restMs = { quick: { low: 0, high: 20 }, slow: { low: 100, high: 1_000 } }
 const installMs = { quick: { low: 50, high: 300 }, slow: { low: 500, high: 2_000 } }
 const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_000 } }
@@ -77,6 +78,8 @@ const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_
  */
 export class UpdateAnswers {
   readonly #link: AnsweringLink
+  readonly #requests = new Set<AbortController>()
+  #isStopped = false
 
   constructor(link: AnsweringLink) {
     this.#link = link
@@ -119,6 +122,12 @@ export class UpdateAnswers {
     if (current.isUnderWay || (isOver(current) && !hasRestarted)) this.#repeat(device, current)
   }
 
+  /** Gives up all downloads and installations. */
+  stop(): void {
+    this.#isStopped = true
+    for (const request of this.#requests) request.abort()
+  }
+
   async #carryOut(device: SimulatedDevice, order: Order): Promise<void> {
     const { counts } = this.#link
     order.isUnderWay = true
@@ -143,10 +152,11 @@ export class UpdateAnswers {
     const { counts } = this.#link
     const { behaviour } = device.firmware
     const { size } = order
-    const rangeBytes = Math.max(rangeBytesMin, Math.ceil(size / ranges[paceOf(behaviour)]))
+    const part = Math.ceil(size / ranges[paceOf(behaviour)])
+    const length = Math.min(Math.max(rangeBytes.min, part), rangeBytes.max)
     while (order.at < size) {
       const before = order.at
-      await this.#take(order, Math.min(size, before + rangeBytes))
+      await this.#take(order, Math.min(size, before + length))
       counts.updates.bytes += order.at - before
       if (this.#isPassed(device, order)) return false
       this.#send(device, order, { status: 'DOWNLOADING', progress: Math.floor((order.at * 100) / size) })
@@ -163,10 +173,12 @@ export class UpdateAnswers {
     throw new ImageUnavailable('the image is not the announced one')
   }
 
-  /** Downloads up to byte `to`, with as many requests as needed. @throws BadAnswer, ImageUnavailable */
+  /** Downloads up to byte `to`, with as many requests as needed, until `stop`. @throws BadAnswer, ImageUnavailable */
   async #take(order: Order, to: number): Promise<void> {
-    for (let tries = 1; order.at < to; tries++) {
-      const taken = await rangeOf(order, to)
+    for (let tries = 1; order.at < to && !this.#isStopped; tries++) {
+      const request = new AbortController()
+      this.#requests.add(request)
+      const taken = await rangeOf(order, to, request).finally(() => this.#requests.delete(request))
       if (taken instanceof Uint8Array) {
         order.hash.update(taken)
         order.at += taken.length
@@ -203,8 +215,9 @@ export class UpdateAnswers {
     restart(device, this.#between(restartMs[paceOf(firmware.behaviour)]), false)
   }
 
+  /** Whether the device no longer carries out this order. */
   #isPassed({ firmware }: SimulatedDevice, order: Order): boolean {
-    return firmware.current !== order
+    return this.#isStopped || firmware.current !== order
   }
 
   #send(device: SimulatedDevice, order: Order, reported: FirmwareStatus): void {
@@ -257,8 +270,8 @@ function orderOf(offer: Readonly<Record<string, unknown>>): Order | undefined {
   }
 }
 
-/** After this time a range is requested again. The server lets downloads wait for less. Contract 6. */
-const rangeMsMax = 40_000
+/** After this time a range is requested again. The server lets downloads wait for up to 30 s. Contract 6. */
+const rangeMsMax = 60_000
 const retryMs = { low: 200, high: 2_000 }
 /** The most attempts for a range. */
 const triesMax = 20
@@ -279,14 +292,20 @@ interface RetryReason {
 
 /**
  * Downloads the next bytes up to `to`, or the rest of the image if the server sends all of it (RFC 9110 §14). Resolves
- * with a reason if they must be requested again. @throws BadAnswer, ImageUnavailable
+ * with a reason if they must be requested again, or if `request` was aborted. @throws BadAnswer, ImageUnavailable
  */
-async function rangeOf({ url, at, size }: Order, to: number): Promise<Uint8Array | RetryReason> {
+async function rangeOf(
+  { url, at, size }: Order,
+  to: number,
+  request: AbortController,
+): Promise<Uint8Array | RetryReason> {
+  // `AbortSignal.any` with `AbortSignal.timeout` may lose the timeout in Node 20.
+  const timer = setTimeout(() => request.abort(new Error('it took too long')), rangeMsMax).unref()
   const downloads = simultaneousDownloads
   downloads.most = Math.max(downloads.most, ++downloads.now)
   try {
     const headers = { range: `bytes=${at}-${to - 1}` }
-    const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
+    const answer = await fetch(url, { headers, redirect: 'manual', signal: request.signal })
     const { status } = answer
     const bytes = new Uint8Array(await answer.arrayBuffer())
     if (status === 429 || status === 503) {
@@ -303,6 +322,7 @@ async function rangeOf({ url, at, size }: Order, to: number): Promise<Uint8Array
     if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
     return { why: String(error), afterMs: 0 }
   } finally {
+    clearTimeout(timer)
     downloads.now--
   }
 }

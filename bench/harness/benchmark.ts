@@ -257,6 +257,8 @@ export interface Verdict {
   /** The highest of the variants; undefined if nothing was measured. A target with a missing figure is missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
+  /** The variants that missed the target. */
+  readonly missed: readonly string[]
 }
 
 /**
@@ -272,13 +274,19 @@ export function judge(
     const { figure, atLeast = -Infinity, atMost = Infinity } = target
     const { variants = [] } = results.find(({ name }) => name === target.case) ?? {}
     const meant = variants.filter(({ name }) => name === (target.variant ?? name))
-    const measured = meant.flatMap(({ ratios, figures }) => (target.isRatio ? ratios : figures)[figure] ?? [])
+    const figureOf = ({ ratios, figures }: VariantResult) => (target.isRatio ? ratios : figures)[figure]
+    const measured = meant.flatMap((variant) => figureOf(variant) ?? [])
     const isWhole = meant.length > 0 && measured.length === meant.length
     if (!isWhole && !(meant.length > 0 && hasFailed)) {
       const what = target.variant === undefined ? target.case : keyOf(target.case, target.variant)
       throw new Error(`${what} has no ${figure}`)
     }
     const [reached] = measured.sort((one, other) => other.median - one.median)
-    return { target, reached, isHeld: isWhole && !!reached && reached.median >= atLeast && reached.median <= atMost }
+    const isMissed = (variant: VariantResult) => {
+      const { median = Number.NaN } = figureOf(variant) ?? {}
+      return !(median >= atLeast && median <= atMost)
+    }
+    const missed = meant.filter(isMissed).map(({ name }) => name)
+    return { target, reached, isHeld: missed.length === 0, missed }
   })
 }

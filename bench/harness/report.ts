@@ -54,7 +54,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
   }
   if (verdicts.length > 0) {
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
-    for (const { target, reached, isHeld } of verdicts) {
+    for (const { target, reached, isHeld, missed } of verdicts) {
       const { figure } = target
       const what = `${target.case}: ${target.variant ?? 'every variant'}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
       const wanted = [
@@ -63,7 +63,8 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
       ].join(', ')
       const digits = target.isRatio ? 2 : digitsOf(figure)
       const text = reached ? textOf(reached, digits) : 'not measured'
-      lines.push(`| ${what} | ${wanted} | ${text} | ${isHeld ? 'held' : '**not held**'} |`)
+      const which = target.variant === undefined ? `: ${missed.join('; ')}` : ''
+      lines.push(`| ${what} | ${wanted} | ${text} | ${isHeld ? 'held' : `**not held**${which}`} |`)
     }
   }
   if (failures.length > 0) {

@@ -9,6 +9,9 @@ interface ReadDevice {
   readonly services: readonly { readonly properties: Readonly<Record<string, number>> }[]
 }
 
+/** What remains of a closed fleet. */
+export type Reported = Pick<LoadFleet, 'options' | 'numbers'>
+
 /** The text of each device begins with this, which never occurs elsewhere. */
 const deviceStart = '{"deviceIdentifier":'
 
@@ -28,7 +31,7 @@ export async function flood(fleet: LoadFleet, frames: number): Promise<void> {
  * Reads the full state, and checks that all devices are there in order, each with its last acknowledged frame or a
  * later one. Resolves with the time of the first bytes, in Unix ms.
  */
-export async function readState(port: number, fleet: LoadFleet): Promise<number> {
+export async function readState(port: number, fleet: Reported): Promise<number> {
   const url = `http://127.0.0.1:${port}/api/v1/devices?depth=2&raw=false`
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, { agent: false }, resolve).on('error', reject)
@@ -57,7 +60,7 @@ export async function readState(port: number, fleet: LoadFleet): Promise<number>
   return startedAt
 }
 
-function checkDevice({ options, numbers }: LoadFleet, place: number, text: string): void {
+function checkDevice({ options, numbers }: Reported, place: number, text: string): void {
   const { deviceIdentifier, services } = JSON.parse(text) as ReadDevice
   const expected = identifierOf(options.prefix, place)
   if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is in the place of ${expected}`)

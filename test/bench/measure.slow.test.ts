@@ -9,6 +9,7 @@ import {
   measure,
   type Round,
 } from '#bench/harness/benchmark'
+import { markdownOf } from '#bench/harness/report'
 import { spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
@@ -163,6 +164,19 @@ describe('a target', () => {
     [{ case: 'a' }, 'a has no weight'],
   ])('for a figure that was not measured is an error: %j', (target, message) => {
     expect(() => judge([{ ...target, figure: 'weight', atMost: 1 }], results)).toThrow(new RegExp(`^${message}$`))
+  })
+
+  test.each([
+    [50, 'held'],
+    [49, '**not held**: ours'],
+    [39, '**not held**: bare; ours'],
+  ])('without a variant is reported with the variants that missed it: %j', (atMost, text) => {
+    const targets = [{ case: 'a', figure: 'speed', atMost }]
+    const verdicts = judge(targets, results)
+    const report = { name: 'worst', about: '', machine: '', rounds: 1, results, failures: [], repeats: [], verdicts }
+    expect(markdownOf(report, { figures: { speed: form } })).toContain(
+      `| a: every variant, speed | ≤ ${atMost} | 50 (10–90) | ${text} |`,
+    )
   })
 
   test('is missed if a measurement failed', () => {
