@@ -111,7 +111,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     const { dataDirectory, linkFrameBytesMax } = config
     server = await openServer({
       world: realWorld,
-      log,
+      logging: { log, redactPath },
       address: { host: config.host, port: config.port },
       routes: {
         bindings: [
@@ -149,10 +149,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         ),
         closeGraceMs: stopGraceMs,
       },
-      idempotency: new IdempotentRequests(context),
-      audit: context.audit,
+      changes: { idempotency: new IdempotentRequests(context), audit: context.audit },
       otherNodes: cluster?.forwarder,
-      redactPath,
       metrics: metrics.http,
     })
   } catch (error) {

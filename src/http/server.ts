@@ -18,7 +18,11 @@ import type { World } from '#runtime/world'
 
 export interface ServerOptions {
   readonly world: World
-  readonly log: ServerLog
+  readonly logging: {
+    readonly log: ServerLog
+    /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
+    readonly redactPath?: (path: string) => string
+  }
   /** Port 0: any free port. */
   readonly address: { readonly host: string; readonly port: number }
   readonly routes: ServerRoutes
@@ -35,12 +39,12 @@ export interface ServerOptions {
   readonly limits?: ServerLimits
   /** The other nodes of the cluster. Absent: this server is not a node of a cluster. */
   readonly otherNodes?: OtherNodes | undefined
-  /** Lets repeated requests take effect once. Default: `Idempotency-Key` is ignored. */
-  readonly idempotency?: IdempotencyGuard
-  /** The log of changes and sign-ins. Default: requests are not recorded. */
-  readonly audit?: Audit
-  /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
-  readonly redactPath?: (path: string) => string
+  readonly changes?: {
+    /** Lets repeated requests take effect once. Default: `Idempotency-Key` is ignored. */
+    readonly idempotency?: IdempotencyGuard
+    /** The log of changes and sign-ins. Default: requests are not recorded. */
+    readonly audit?: Audit
+  }
   /** Metrics of requests and websockets. */
   readonly metrics?: HttpMetrics
 }
@@ -102,7 +106,8 @@ const requestsPerTenantMax = 4_000
 
 /** Opens the server. Rejects with CannotListen if the address is not available. */
 export async function openServer(options: ServerOptions): Promise<Server> {
-  const { world, log, address, routes, authentication, origins, limits = {} } = options
+  const { world, logging, address, routes, authentication, origins, limits = {} } = options
+  const { log, redactPath = (path) => path } = logging
   const concurrency = {
     perUserMax: limits.requestsPerUserMax ?? requestsPerUserMax,
     perTenantMax: requestsPerTenantMax,
@@ -117,7 +122,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       refusedOrigins: new RefusedOrigins(log),
       brokenOff: new OverloadLog(world, log, 'more answers were broken off'),
       requestId: requestIds(world),
-      redactPath: options.redactPath ?? ((path) => path),
+      redactPath,
     },
     origins: {
       cors: new Cors(cors),
@@ -140,8 +145,8 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     },
     metrics: options.metrics ?? new HttpMetrics(),
     otherNodes: options.otherNodes,
-    idempotency: options.idempotency,
-    audit: options.audit,
+    idempotency: options.changes?.idempotency,
+    audit: options.changes?.audit,
     failedSignIn: authentication.failedSignIn ?? (() => {}),
     notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,

@@ -57,7 +57,9 @@ export type HttpFixtureOptions = Partial<
     ServerOptions['authentication'] &
     ServerOptions['origins'] &
     ServerLimits &
-    Pick<ServerOptions, 'world' | 'idempotency' | 'audit' | 'redactPath' | 'metrics' | 'otherNodes'>
+    Omit<ServerOptions['logging'], 'log'> &
+    NonNullable<ServerOptions['changes']> &
+    Pick<ServerOptions, 'world' | 'metrics' | 'otherNodes'>
 >
 
 export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFixture> {
@@ -65,12 +67,13 @@ export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFi
   const { cors = { corsOrigins: [], publicUrls: [], iamOff: false }, authenticate = () => admin } = options
   const server = await openServer({
     world,
-    log,
+    logging: { ...options, log },
     address: { host: '127.0.0.1', port: 0, ...options },
     routes: { bindings: [], ...options },
     authentication: { ...options, authenticate },
     origins: { ...options, cors },
     limits: { closeGraceMs: 100, ...options },
+    changes: options,
     ...options,
   })
   const base = `127.0.0.1:${server.port}/api/v1`
