@@ -42,11 +42,13 @@ export abstract class Participant<Parts> {
 
   /** The outcome of a request. A process that dies meanwhile never answers. */
   protected async answerTo(name: string, request: SimulatedRequest): Promise<Outcome> {
+    const { server } = this
     this.inFlight++
     try {
-      return await answerOf(this.server.call(name, request))
+      return await answerOf(server.call(name, request))
     } finally {
-      this.inFlight--
+      // The process may die between its answer and this line: its requests are no longer counted then.
+      if (this.server === server) this.inFlight--
     }
   }
 
