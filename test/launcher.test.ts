@@ -59,7 +59,7 @@ function launch(...args: string[]) {
 const compiled = 'tsc -p tsconfig.build.json'
 const building = 'device-data-backend: building\n'
 
-test('installs and builds only what has changed', async () => {
+test('installs and builds only after a change', async () => {
   const installing = 'device-data-backend: installing packages\n'
   expect(await launch('start')).toEqual([0, '1\n', installing + building])
   expect(calls()).toEqual([

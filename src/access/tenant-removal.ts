@@ -18,7 +18,7 @@ const devicesAtOnce = 128
 /**
  * Removes the data of deleted tenants in the background, one tenant after the other: first its user names and the
  * tokens of its devices, then everything under its name, then the name itself. The removal may stop at any point. It
- * continues from the state of the store, because the tenant's row stays until nothing else is left.
+ * continues from the state of the store, because the tenant's row is removed last.
  */
 export class TenantRemoval {
   readonly #parts: TenantRemovalParts

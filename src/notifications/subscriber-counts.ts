@@ -1,11 +1,9 @@
-import { activeTenants } from '#actors/directory/queries'
 import type { SubscriberNotices } from '#actors/notice-bus'
 import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
-import { type Listing, pagesIn } from '#runtime/storage'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
-
-const listedAtATime = 1_024
+import { storedEntries } from '#workers/stored-entries'
 
 /** By tenant, then by function; only functions with subscriptions. */
 type Counts = Map<string, Map<string, number>>
@@ -28,11 +26,8 @@ export class SubscriberCounts implements SubscriberNotices {
   async open(): Promise<void> {
     const counts: Counts = new Map()
     this.#counts = counts
-    for (const tenant of activeTenants(this.#system)) {
-      for await (const rows of pagesIn(this.#listing.entries(topicIndex, tenant), listedAtATime)) {
-        for (const row of rows) add(counts, tenant, partsOfTopicRow(row).function, 1)
-      }
-    }
+    for await (const { tenant, entry } of storedEntries({ system: this.#system, listing: this.#listing }, topicIndex))
+      add(counts, tenant, partsOfTopicRow(entry).function, 1)
   }
 
   of(tenant: string, fn: string): number {

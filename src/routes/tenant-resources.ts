@@ -35,11 +35,13 @@ export function tenantResources<Stored>(context: RouteContext, { path, all, isVi
     existing,
     /** Checks the condition of a change. Call it within `askAtOnce`. @throws Problem `changed_meanwhile` */
     mustMatchTag,
-    list: (call: Call<unknown, ListQuery>): Promise<Reply> =>
-      resourceListReply(context, call, all(system.wake(tenantAddress(call.caller.tenant))), {
-        isShown: (stored) => isThere(call.caller, 'read', stored),
+    list(call: Call<unknown, ListQuery>): Promise<Reply> {
+      const tenant = system.wake(tenantAddress(call.caller.tenant))
+      return resourceListReply(context, call, all(tenant), {
+        isShown: (stored) => isVisible(call.caller, 'read', stored, tenant),
         textOf: (id, stored) => textOf(call, id, stored),
-      }),
+      })
+    },
     read: (call: Call, id: string): Promise<Reply> =>
       resourceReply(context, call, textOf(call, id, existing(call.caller, 'read', id))),
     created: ({ caller }: Call, id: string, stored: unknown): Reply => ({

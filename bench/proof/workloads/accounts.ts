@@ -63,7 +63,7 @@ interface Step {
   readonly request: () => Request
   /** The account after the change, without data from the answer; undefined: the account is deleted. */
   readonly after: Omit<Account, 'dead'> | undefined
-  /** What the answer shows of the account. */
+  /** The fields of the account that the answer contains. */
   readonly learn?: (answer: HttpAnswer) => Partial<Account>
   readonly isRepeatable?: boolean
   /** The server must answer 401. */
